@@ -8,13 +8,15 @@ from sphinx.errors import ExtensionError
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the key is computed by the code that writes it
 
-from tools import cache  # noqa: E402
+from tools import cache
 
 
 def check(app: Sphinx) -> None:
     """Stop the build unless the execution cache has the key of now."""
     if not cache.is_valid(Path(app.srcdir)):
-        raise ExtensionError("the stored results are missing or belong to another state of the library: run make book")
+        raise ExtensionError(
+            "the stored results are missing or belong to another state of the library: run make book"
+        )
 
 
 def setup(app: Sphinx) -> dict:

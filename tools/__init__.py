@@ -1,0 +1,1 @@
+"""The commands behind the Makefile: run the notebooks, keep results, store references."""
