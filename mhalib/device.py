@@ -4,9 +4,11 @@ Random numbers are always drawn with NumPy on the CPU from a *named* stream and 
 changes the data, and inserting a cell in a notebook shifts nothing.
 """
 
+import functools
 import hashlib
 import os
 import platform
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -56,6 +58,22 @@ def to_device(array: Array, device: torch.device | None = None) -> torch.Tensor:
     """
     target = device or choose()
     return torch.as_tensor(validation.array("array", array, "...")).to(target, dtype(target))
+
+
+def same_kind(function: Callable) -> Callable:
+    """Decorate a function that computes with torch so that NumPy arguments give NumPy results.
+
+    >>> same_kind(lambda x: torch.as_tensor(x) + 1)(np.zeros(2)).tolist()
+    [1.0, 1.0]
+    """
+    @functools.wraps(function)
+    def wrapped(*args, **kwargs):
+        result = function(*args, **kwargs)
+        if any(isinstance(x, torch.Tensor) for x in (*args, *kwargs.values())):
+            return result
+        return tuple(x.numpy() for x in result) if isinstance(result, tuple) else result.numpy()
+
+    return wrapped
 
 
 def stream(name: str, index: int = 0) -> np.random.Generator:

@@ -1,0 +1,1 @@
+"""Attention heads as an ensemble of kernel regressions."""
