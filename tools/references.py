@@ -1,7 +1,7 @@
 """Store what every notebook prints, as text, so that the tests notice any number that changes.
 
-Run from the root of the book: ``python -m tools.references``. The file ``tests/reference/<chapter>.ipynb`` holds
-the code cells of a chapter and their text outputs: no images, no metadata, nothing that differs between runs.
+Run from the root of the book: ``python -m tools.references``. The file ``tests/reference/<chapter>.ipynb`` has the
+code cells of a chapter and their text outputs: no images, no metadata, nothing that differs between runs.
 """
 
 import json

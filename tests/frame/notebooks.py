@@ -1,8 +1,8 @@
 """A pytest plugin: every chapter is a list of tests, one a code cell, run in order in one kernel.
 
 The cells come from the text of the chapter, the expected outputs from its reference. A cell fails when it
-raises, when it writes to stderr, or, at the scale of the book, when a text output differs; numbers may differ by
-round-off. Tag a cell ``nbval-ignore-output`` when its output belongs to the machine.
+raises, when it writes to stderr, or, at the scale of the book, when a text output differs beyond round-off in its
+numbers. Tag a cell ``nbval-ignore-output`` when its output belongs to the machine.
 """
 
 import difflib
@@ -81,7 +81,7 @@ class ChapterCell(IPyNbCell):
 
 
 def differences(expected: list[tuple[str, str]], found: list[tuple[str, str]]) -> list[str]:
-    """Return a diff of two lists of (kind, text) outputs, empty when they agree up to round-off in numbers."""
+    """Return a diff of two lists of (kind, text) outputs, empty when they agree up to round-off."""
     if len(expected) == len(found) and all(map(_agree, expected, found)):
         return []
     return list(

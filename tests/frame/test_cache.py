@@ -87,7 +87,7 @@ def test_an_old_number_survives_on_no_page(root):
 
 
 def test_without_the_key_the_old_number_would_survive(root, monkeypatch):
-    """The control: the cache itself sees only the cells, so a change behind the key's back leaves the old number."""
+    """The control: the cache itself sees only the cells, so a change that the key misses leaves the old number."""
     monkeypatch.setenv("MHALIB_SCALE", "book")
     tiny.set_number(root, "0.7")
     (cache.location(root) / "key").write_text(cache.key(root))
