@@ -146,7 +146,8 @@ def _attend(heads: Layer, x: Float[np.ndarray, "n d"]) -> dict[str, np.ndarray]:
     attention = softmax(query @ key.swapaxes(1, 2) / np.sqrt(query.shape[-1]), axis=-1)
     head = attention @ value
     output = (head @ heads.output.swapaxes(1, 2)).sum(0) + heads.output_bias
-    return {"query": query, "key": key, "value": value, "attention": attention, "head": head, "output": output}
+    return {"query": query, "key": key, "value": value,
+            "attention": attention, "head": head, "output": output}
 
 
 def _gelu(x: np.ndarray) -> np.ndarray:
@@ -187,8 +188,9 @@ def _bert_epsilon(folder: Path) -> float:
     config = {"position_embedding_type": "absolute"} | read_config(folder)
     required = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
     for name, expected in required.items():
-        if config.get(name) != expected:
-            raise ValueError(f"{folder / 'config.json'} must have {name} = {expected!r}, got {config.get(name)!r}")
+        found = config.get(name)
+        if found != expected:
+            raise ValueError(f"{folder / 'config.json'} must have {name} = {expected!r}, got {found!r}")
     return validation.positive("layer_norm_eps", config.get("layer_norm_eps"))
 
 
@@ -197,7 +199,7 @@ def _read_tokenizer(file: Path) -> Tokenizer:
         raise ValueError(f"path must hold tokenizer.json, none in {file.parent}")
     try:
         tokenizer = Tokenizer.from_file(str(file))
-    except Exception as error:  # noqa: BLE001 (the library raises nothing more specific)
+    except Exception as error:  # the library raises nothing more specific
         raise ValueError(f"{file} is not a readable tokenizer: {error}") from None
     tokenizer.no_truncation()
     tokenizer.no_padding()

@@ -74,12 +74,12 @@ def load_heads(path: str | Path, *, heads: int | None = None) -> Iterator[Layer]
     path : a ``.safetensors`` file, or a folder that holds ``model.safetensors``.
     heads : number of heads H; by default ``num_attention_heads`` of the ``config.json`` beside the weights.
 
-    Returns an iterator of `Layer`, in the order of the network, with arrays (H, d, d_k): a linear map stored as
-    (H d_k, d) is cut into its heads and transposed, the output map stored as (d, H d_k) is cut by columns.
+    Returns an iterator of `Layer`, in the order of the network, with arrays (H, d, d_k): a linear map stored
+    as (H d_k, d) is cut into its heads and transposed, the output map stored as (d, H d_k) is cut by columns.
 
-    Raises ``ValueError``, before the first layer is read, for a missing, truncated or pickled file, an unknown
-    layout, or an unknown head count; while reading, for a missing tensor, a size that H does not divide, or
-    entries that are not finite. Cost: one read of the attention weights.
+    Raises ``ValueError``, before the first layer is read, for a missing, truncated or pickled file, an
+    unknown layout, or an unknown head count; while reading, for a missing tensor, a size that H does not
+    divide, or entries that are not finite. Cost: one read of the attention weights.
 
     >>> load_heads("nowhere.safetensors")
     Traceback (most recent call last):
@@ -102,7 +102,8 @@ def weights_file(path: str | Path) -> Path:
     if file.suffix in PICKLED:
         raise ValueError(f"path must be a safetensors file, got {file}: pickled weights are never opened")
     if not file.exists():
-        raise ValueError(f"path must hold model.safetensors, got the folder {path} without one (pickled weights are never opened)")
+        raise ValueError(f"path must hold model.safetensors, got the folder {path} without one "
+                         "(pickled weights are never opened)")
     return file
 
 
@@ -124,7 +125,8 @@ def open_weights(file: Path):
         with safe_open(file, framework="pt") as weights:
             yield weights
     except SafetensorError as error:
-        raise ValueError(f"{file} is not a readable safetensors file (truncated or corrupted?): {error}") from None
+        raise ValueError(f"{file} is not a readable safetensors file, "
+                         f"perhaps truncated or corrupted: {error}") from None
 
 
 def read_tensor(weights, name: str, axes: str, **sizes: int) -> np.ndarray:

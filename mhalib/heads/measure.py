@@ -1,7 +1,8 @@
 """What the theory of Nadaraya–Watson heads says of a trained head, one number a layer, head and query.
 
-Every function takes a `Trace` and computes what the head would do under another reading of the same queries and
-keys; the tokens of one text are the n keys and, in turn, the n queries. Source: arXiv 2605.20271, Section 2.
+A `Trace` holds the queries and keys of every head on one text; the functions compute what the head would do
+under another reading of them. The n tokens are the keys and, in turn, the queries.
+Source: arXiv 2605.20271, Section 2.
 """
 
 import numpy as np
@@ -22,7 +23,8 @@ def head_kernel_weights(
     Queries and keys are multiplied by `length` first. With `key_norm_prior`, key i carries the prior weight
     exp(|k_i|²/2h²), which makes the Gaussian kernel equal to the exponential one. Rows sum to one.
 
-    Raises ``ValueError`` for an unknown kernel, or a bandwidth or length that is not positive. Cost: O(L H n² d_k).
+    Raises ``ValueError`` for an unknown kernel, or a bandwidth or length that is not positive.
+    Cost: O(L H n² d_k).
     """
     length = validation.positive("length", length)
     query, key = length * trace.query, length * trace.key
@@ -36,7 +38,7 @@ def head_kernel_weights(
 
 
 def identity_errors(trace: Trace) -> dict[str, PerQuery]:
-    """Return how far a head is from three Nadaraya–Watson estimators that it must equal: zero up to round-off.
+    """Return how far a head is from three Nadaraya–Watson estimators that it equals: zero up to round-off.
 
     They are the exponential kernel with h = d_k^(1/4); the Gaussian kernel with the same h and the key-norm
     prior; and the latter with all lengths divided by √d_k and h = d_k^(-1/4). Entries: largest absolute
@@ -50,18 +52,19 @@ def identity_errors(trace: Trace) -> dict[str, PerQuery]:
         "gaussian_prior_unit_length": {"bandwidth": d_k**-0.25, "length": d_k**-0.5} | gaussian,
     }
     return {
-        name: np.abs(head_kernel_weights(trace, **form) - trace.attention).max(-1) for name, form in forms.items()
+        name: np.abs(head_kernel_weights(trace, **form) - trace.attention).max(-1)
+        for name, form in forms.items()
     }
 
 
 def output_error(trace: Trace) -> PerQuery:
-    """Return the largest difference between a head's result and `nadaraya_watson` on its queries, keys, values."""
-    bandwidth = trace.query.shape[-1] ** 0.25
-    estimate, _ = nadaraya_watson(trace.query, trace.key, trace.value, kernel="exponential", bandwidth=bandwidth)
+    """Return how far a head's result is from `nadaraya_watson` on its queries, keys and values."""
+    h = trace.query.shape[-1] ** 0.25
+    estimate, _ = nadaraya_watson(trace.query, trace.key, trace.value, kernel="exponential", bandwidth=h)
     return np.abs(estimate - trace.head).max(-1)
 
 
-def plain_gaussian_distance(trace: Trace) -> PerQuery:
+def plain_gaussian_tv(trace: Trace) -> PerQuery:
     """Return the total variation between a head and the Gaussian kernel with h = d_k^(1/4) and no prior.
 
     This is the effect of the key norms: zero when all keys of the head are equally long.
@@ -70,7 +73,7 @@ def plain_gaussian_distance(trace: Trace) -> PerQuery:
     return total_variation(trace.attention, plain)
 
 
-def published_bandwidth_distance(trace: Trace, *, length: float = 1.0) -> PerQuery:
+def published_bandwidth_tv(trace: Trace, *, length: float = 1.0) -> PerQuery:
     """Return the total variation between a head and the exponential kernel with the published h = d_k^(-1/2).
 
     `length` multiplies queries and keys first: 1 takes them as they are, ``d_k**-0.5`` is the reading most

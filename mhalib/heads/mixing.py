@@ -1,7 +1,7 @@
 """The matrix weights with which a real layer adds up its heads, and the label-noise covariance they give.
 
-A layer's result is Σ_h A_h m_h(x) plus a constant, with A_h = W_O^h W_V^h a d × d matrix of rank d_k and m_h the
-Nadaraya–Watson estimate of the layer's own inputs. Source: arXiv 2605.20271, Section 2, corrected.
+A layer's result is Σ_h A_h m_h(x) plus a constant, with A_h = W_O^h W_V^h a d × d matrix of rank d_k and m_h
+the Nadaraya–Watson estimate of the layer's own inputs. Source: arXiv 2605.20271, Section 2, corrected.
 """
 
 from typing import NamedTuple
@@ -29,8 +29,8 @@ def mixing_matrices(layer: Layer) -> Float[np.ndarray, "H d d"]:
 def combination_error(layers: tuple[Layer, ...], trace: Trace) -> Float[np.ndarray, "L n"]:
     """Return the largest difference between a layer's attention output and Σ_h A_h m_h(x) + constant.
 
-    m_h(x) = Σ_i w_i x_i averages the layer's inputs with the head's weights; the constant collects the value and
-    output biases, because weights sum to one. Zero up to round-off.
+    m_h(x) = Σ_i w_i x_i averages the layer's inputs with the head's weights; the constant collects the value
+    and output biases, because weights sum to one. Zero up to round-off.
     """
     errors = []
     for layer, x, attention, output in zip(layers, trace.hidden, trace.attention, trace.output, strict=False):
@@ -60,20 +60,19 @@ def mixing_cosines(layer: Layer) -> Float[np.ndarray, "H H"]:
 def scalar_weight_residual(layer: Layer) -> float:
     """Return the relative error of the best approximation A_h ≈ α_h A by scalars α_h and one common matrix A.
 
-    0 when the layer is a scalar-weighted ensemble, √(1 - 1/H) when the A_h are orthogonal and equally large. The
-    best A is the leading singular vector of the stacked vec(A_h) (Eckart–Young), read off their Gram matrix.
+    0 when the layer is a scalar-weighted ensemble, √(1 - 1/H) when the A_h are orthogonal and equally large.
+    The best A is the leading singular vector of the stacked vec(A_h) (Eckart–Young).
     """
     eigenvalues = np.linalg.eigvalsh(mixing_products(layer))
     return float(np.sqrt(eigenvalues[:-1].clip(min=0).sum() / eigenvalues.sum()))
 
 
-def noise_variance(
-    layer: Layer, attention: Float[np.ndarray, "H m n"], input_noise: float
-) -> NoiseVariance:
+def noise_variance(layer: Layer, attention: Float[np.ndarray, "H m n"], input_noise: float) -> NoiseVariance:
     """Return the exact label-noise variance of the layer's result at m queries, for fixed attention.
 
-    White noise of variance `input_noise` in every coordinate of the n inputs, seen by the value path only, adds
-    input_noise Σ_{h,h'} tr(A_h A_h'ᵀ) ⟨w_h, w_h'⟩. Shapes (m,). Unlike for scalar weights, `cross` can be negative.
+    White noise of variance `input_noise` in every coordinate of the n inputs, seen by the value path only,
+    adds input_noise Σ_{h,h'} tr(A_h A_h'ᵀ) ⟨w_h, w_h'⟩, summed over the d coordinates of the result. Shapes
+    (m,). `own` is positive; `cross`, unlike for positive scalar weights, can be negative.
 
     Raises ``ValueError`` for a wrong shape, rows that do not sum to one, or a variance that is not positive.
     """
@@ -93,8 +92,7 @@ def simulated_noise(
     Memory: O(draws H m d). Raises ``ValueError`` for a wrong shape or rows that do not sum to one.
     """
     attention = _layer_attention(layer, attention)
-    heads, dim, _ = layer.value.shape
-    noise = validation.array("noise", noise, "draws n d", n=attention.shape[-1], d=dim)
+    noise = validation.array("noise", noise, "draws n d", n=attention.shape[-1], d=layer.value.shape[1])
     values = noise[:, None] @ layer.value
     change = (attention @ values) @ layer.output.swapaxes(1, 2)
     own = (change**2).sum((1, 3))

@@ -1,4 +1,4 @@
-"""Eight short passages of English prose and verse in the public domain, the texts on which heads are measured."""
+"""Eight short passages of English in the public domain, the texts on which heads are measured."""
 
 import json
 from functools import cache

@@ -10,7 +10,12 @@ import numpy as np
 
 from mhalib.heads import measure, mixing
 from mhalib.heads.encoder import (
-    MODEL_PACKAGE, MODEL_SHA256, MODEL_VERSION, Encoder, Trace, installed_model,
+    MODEL_PACKAGE,
+    MODEL_SHA256,
+    MODEL_VERSION,
+    Encoder,
+    Trace,
+    installed_model,
 )
 from mhalib.heads.passages import passages
 
@@ -22,12 +27,17 @@ ROUND_OFF = ("identity_error_exponential", "identity_error_gaussian_prior",
 def model_statistics(encoder: Encoder) -> dict[str, np.ndarray]:
     """Return every table of this page for one model, over all tokens of the eight passages.
 
-    Shape (L, H), largest over all queries: ``identity_error_*``, ``output_error``. Shape (L, H), mean over all
-    queries: ``plain_gaussian_tv``, ``published_bandwidth_tv``, ``published_bandwidth_tv_unit_length``,
-    ``effective_fraction``, ``effective_keys``; ``effective_fraction_stderr`` takes the queries as independent,
-    ``effective_fraction_stderr_between`` only the passages. Mean over passages: ``key_norm_variation``.
-    Shape (L,): ``combination_error``, ``scalar_weight_residual``, and the label-noise variance a query for unit
-    noise, ``noise_own`` and ``noise_cross``. Shape (L, H, H): ``mixing_cosines``. Shape (8,): ``tokens``.
+    - Shape (L, H), largest over all queries: ``identity_error_*`` (three forms), ``output_error``.
+    - Shape (L, H), mean over all queries: ``plain_gaussian_tv``, ``published_bandwidth_tv``,
+      ``published_bandwidth_tv_unit_length``, ``effective_fraction``, ``effective_keys``. The first standard
+      error of the fraction, ``effective_fraction_stderr``, takes queries as independent; the other,
+      ``effective_fraction_stderr_between``, only passages.
+    - Shape (L, H), mean over passages: ``key_norm_variation``.
+    - Shape (L,): ``combination_error`` (largest), ``scalar_weight_residual``, and the mean over queries of
+      the label-noise variance for input noise of variance 1, ``noise_own`` and ``noise_cross``.
+    - Shape (L, H, H): ``mixing_cosines``. Shape (8,): ``tokens``, the length of every passage.
+
+    Cost for all-MiniLM-L6-v2: 8 s on one core, 0.4 GB beside the libraries.
     """
     tables = [_trace_tables(encoder, encoder.trace(passage.text)) for passage in passages()]
     stacked = {name: [table[name] for table in tables] for name in tables[0]}
@@ -41,7 +51,7 @@ def model_statistics(encoder: Encoder) -> dict[str, np.ndarray]:
         np.stack([part.mean(-1) for part in fractions], axis=-1)
     )
     result["mixing_cosines"] = np.stack([mixing.mixing_cosines(layer) for layer in encoder.layers])
-    result["scalar_weight_residual"] = np.array([mixing.scalar_weight_residual(layer) for layer in encoder.layers])
+    result["scalar_weight_residual"] = np.array([*map(mixing.scalar_weight_residual, encoder.layers)])
     result["tokens"] = np.array([part.shape[-1] for part in fractions])
     return result
 
@@ -80,9 +90,9 @@ def _trace_tables(encoder: Encoder, trace: Trace) -> dict[str, np.ndarray]:
     return {f"identity_error_{name}": error for name, error in identities.items()} | {
         "output_error": measure.output_error(trace),
         "combination_error": mixing.combination_error(encoder.layers, trace),
-        "plain_gaussian_tv": measure.plain_gaussian_distance(trace),
-        "published_bandwidth_tv": measure.published_bandwidth_distance(trace),
-        "published_bandwidth_tv_unit_length": measure.published_bandwidth_distance(
+        "plain_gaussian_tv": measure.plain_gaussian_tv(trace),
+        "published_bandwidth_tv": measure.published_bandwidth_tv(trace),
+        "published_bandwidth_tv_unit_length": measure.published_bandwidth_tv(
             trace, length=trace.query.shape[-1] ** -0.5
         ),
         "effective_fraction": measure.effective_fraction(trace.attention),
