@@ -17,8 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tools import cache  # noqa: E402  (the book's root is not on the path of a direct `jupyter-book build`)
 
 BADGES = ("holds", "under", "corrected", "false", "untestable", "pending")
-COUNTED = ("hold as published", "hold under a named assumption", "false as stated; corrected", "false",
-           "not testable here", "pending")
+COUNTED = ("holds", "holds, under a named assumption", "false as stated; corrected", "false", "not testable here", "pending")
 COLUMNS = ("check", "measured", "predicted", "criterion", "outcome")
 
 
@@ -89,7 +88,7 @@ class VerdictTable(SphinxDirective):
             body += self._prose("finding", f"**Finding.** {claim['finding']}")
             body += nodes.raw("", checks_table(record["checks"]), format="html")
             body += self._prose("links", f"Proof: {{prf:ref}}`{claim['proof']}` · "
-                                         f"Check: [{claim['chapter']}](#{claim['check']})")
+                                         f"Check: [measurement and control](#{claim['check']})")
         item = nodes.list_item("", head, body, classes=["claim"], names=[f"claim-{claim['id']}"])
         self.state.document.note_explicit_target(item)
         return item
