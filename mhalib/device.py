@@ -57,7 +57,17 @@ def to_device(array: Array, device: torch.device | None = None) -> torch.Tensor:
     torch.float64
     """
     target = device or choose()
-    return torch.as_tensor(validation.array("array", array, "...")).to(target, dtype(target))
+    return tensor(validation.array("array", array, "...")).to(target, dtype(target))
+
+
+def tensor(value: Array) -> torch.Tensor:
+    """View an array as a tensor without a copy where that is safe (read-only NumPy memory is copied).
+
+    >>> tensor(np.ones(2)).dtype
+    torch.float64
+    """
+    read_only = isinstance(value, np.ndarray) and not value.flags.writeable
+    return torch.as_tensor(value.copy() if read_only else value)
 
 
 def same_kind(function: Callable) -> Callable:

@@ -17,6 +17,8 @@ FALSE_ALARM = 1e-6
 class Estimate:
     """A mean of `n` independent samples with its standard error; `mean` and `stderr` may be arrays.
 
+    Raises ``ValueError`` for n < 2, a negative standard error, or entries that are not finite.
+
     >>> Estimate(1.0, 0.1, 100) - 0.5
     Estimate(mean=0.5, stderr=0.1, n=100)
     """
@@ -30,6 +32,9 @@ class Estimate:
         validation.at_least("n", self.n, 2)
         if np.any(np.asarray(validation.array("stderr", self.stderr, "...")) < 0):
             raise ValueError(f"stderr must be >= 0, got {self.stderr!r}")
+        for name in ("mean", "stderr"):
+            if np.ndim(getattr(self, name)) == 0:
+                object.__setattr__(self, name, float(getattr(self, name)))
 
     def __sub__(self, other: "Estimate | float") -> "Estimate":
         """Difference from a number, or from an independent estimate (variances add, the smaller n is kept)."""
@@ -59,8 +64,7 @@ def from_samples(samples: Float[np.ndarray, "n ..."]) -> Estimate:
     values = np.asarray(validation.array("samples", samples, "..."))
     if values.ndim == 0 or len(values) < 2:
         raise ValueError(f"samples must hold at least 2 samples on the first axis, got shape {values.shape}")
-    mean, stderr = values.mean(0), values.std(0, ddof=1) / np.sqrt(len(values))
-    return Estimate(*(float(x) if values.ndim == 1 else x for x in (mean, stderr)), len(values))
+    return Estimate(values.mean(0), values.std(0, ddof=1) / np.sqrt(len(values)), len(values))
 
 
 def monte_carlo(

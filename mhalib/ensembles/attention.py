@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 
 from mhalib import validation
-from mhalib.device import same_kind
+from mhalib.device import same_kind, tensor
 from mhalib.validation import Array
 
 KERNELS = ("exponential", "gaussian")
@@ -115,7 +115,7 @@ def kernel_weights(
     logarithm = query @ key.mT / h**2 if kernel == "exponential" else \
         -(query.unsqueeze(-2) - key.unsqueeze(-3)).square().sum(-1) / (2 * h**2)
     if log_prior is not None:
-        prior = torch.as_tensor(validation.array("log_prior", log_prior, "... n", n=key.shape[-2]))
+        prior = tensor(validation.array("log_prior", log_prior, "... n", n=key.shape[-2]))
         logarithm = logarithm + prior.to(logarithm).unsqueeze(-2)
     return (logarithm - logarithm.logsumexp(-1, keepdim=True)).exp()
 
@@ -171,13 +171,13 @@ def _checked(query, key, value) -> tuple[torch.Tensor, torch.Tensor, torch.Tenso
     if key.shape[:-2] != query.shape[:-2]:
         raise ValueError(f"key must have the batch axes of query, {tuple(query.shape[:-2])}, "
                          f"got shape {tuple(key.shape)}")
-    own = torch.as_tensor(query)
-    key = torch.as_tensor(key).to(own)
+    own = tensor(query)
+    key = tensor(key).to(own)
     if value is None:
         return own, key, None, False
     scalar = np.ndim(value) == key.ndim - 1
     value = validation.array("value", value, "... n" if scalar else "... n c", n=key.shape[-2])
-    value = torch.as_tensor(value).to(own)
+    value = tensor(value).to(own)
     value = value.unsqueeze(-1) if scalar else value
     if value.shape[:-1] != key.shape[:-1]:
         raise ValueError(f"value must have leading axes {tuple(key.shape[:-1])} like the keys, "

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 
 from mhalib import validation
-from mhalib.device import same_kind
+from mhalib.device import same_kind, tensor
 from mhalib.estimate import Estimate, from_samples
 from mhalib.validation import Array
 
@@ -86,6 +86,58 @@ def given_design(
     return _split(bias2, cov, alpha, bias2 + _einsum("h,g,mhg->m", alpha, alpha, cov))
 
 
+@dataclass(frozen=True)
+class Pieces:
+    """Unbiased estimates of the five parts of the unconditional error, averaged over queries."""
+
+    bias2: float
+    noise_variance: float
+    noise_covariance: float
+    design_variance: float
+    design_covariance: float
+
+    @property
+    def total(self) -> float:
+        """The mean squared error that the five parts predict."""
+        return (self.bias2 + self.noise_variance + self.noise_covariance
+                + self.design_variance + self.design_covariance)
+
+
+def over_designs(
+    weights: Float[np.ndarray, "R H m n"],
+    signal: Float[np.ndarray, "R n"],
+    target: Float[np.ndarray, " m"],
+    output_weights: Float[np.ndarray, " H"],
+    noise_variance: float,
+) -> Pieces:
+    r"""The predicted decomposition over random designs, from R independent designs and no draw of the noise.
+
+    By total covariance $C_{hh'} = \sigma^2 E\langle w_h, w_{h'}\rangle
+    + \mathrm{Cov}(\langle w_h, f\rangle, \langle w_{h'}, f\rangle)$: a noise part and a design part. The squared
+    bias is corrected for its own sampling variance. Arguments as in `given_design`, with one design a row. Raises
+    ``ValueError`` for wrong shapes or fewer than two designs. Cost: O(R H² m n). Source: Theorem `thm-bvc`.
+
+    >>> weights = np.full((2, 1, 1, 4), 0.25)
+    >>> over_designs(weights, np.array([[0.0] * 4, [1.0] * 4]), np.zeros(1), np.ones(1), 2.0)
+    Pieces(bias2=0.0, noise_variance=0.5, noise_covariance=0.0, design_variance=0.5, design_covariance=0.0)
+    """
+    weights = np.asarray(validation.array("weights", weights, "R H m n"))
+    designs, heads, queries, keys = weights.shape
+    validation.at_least("weights.shape[0] (designs)", designs, 2)
+    signal = np.asarray(validation.array("signal", signal, "R n", R=designs, n=keys))
+    target = np.asarray(validation.array("target", target, "m", m=queries))
+    alpha = np.asarray(validation.array("output_weights", output_weights, "H", H=heads))
+    smoothed = np.einsum("rhmn,rn->rhm", weights, signal)
+    centred = smoothed - smoothed.mean(0)
+    parts = (label_noise_covariance(weights, noise_variance).mean((0, 1)),
+             np.einsum("rhm,rgm->hg", centred, centred) / (designs - 1) / queries)
+    own = [float(alpha**2 @ np.diag(part)) for part in parts]
+    cross = [float(alpha @ part @ alpha) - of_own for part, of_own in zip(parts, own, strict=True)]
+    combined = np.einsum("h,rhm->rm", alpha, smoothed) - target
+    bias2 = float((combined.mean(0) ** 2 - combined.var(0, ddof=1) / designs).mean())
+    return Pieces(bias2, own[0], cross[0], own[1], cross[1])
+
+
 def ceiling_variance(variance: float, correlation: float, heads) -> float | Float[np.ndarray, " k"]:
     r"""Variance of the mean of H exchangeable estimators: $V\{\rho + (1-\rho)/H\}$.
 
@@ -142,4 +194,4 @@ def _split(bias2, cov, alpha, mse) -> BVC:
 
 @same_kind
 def _einsum(equation: str, *operands: Array) -> Array:
-    return torch.einsum(equation, *(torch.as_tensor(x) for x in operands))
+    return torch.einsum(equation, *(tensor(x) for x in operands))

@@ -99,7 +99,7 @@ def heterogeneity_threshold(
 
     ends = excess(low), excess(high)
     if np.sign(ends[0]) == np.sign(ends[1]):
-        raise ValueError(f"low and high must bracket a tie, got excess {ends[0]:.3g} and {ends[1]:.3g} at {low}, {high}")
+        raise ValueError(f"low and high must bracket a tie, got {ends[0]:.3g} at {low} and {ends[1]:.3g} at {high}")
     return float(optimize.brentq(excess, low, high, xtol=1e-13))
 
 
