@@ -24,7 +24,7 @@ CONFIG = f"""title: A tiny book
 only_build_toc_files: true
 execute: {{execute_notebooks: cache, stderr_output: error}}
 sphinx:
-  local_extensions: {{fresh_cache: '{REPOSITORY / "_ext"}'}}
+  local_extensions: {{verdicts: '{REPOSITORY / "_ext"}'}}
   config: {{nb_execution_raise_on_error: true}}
 """
 
