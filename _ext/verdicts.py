@@ -13,11 +13,12 @@ from docutils import nodes
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from tools import cache  # noqa: E402  (the book's root is not on the path of a direct `jupyter-book build`)
+sys.path.insert(0, str(Path(__file__).parents[1]))  # a direct `jupyter-book build` has not the book's root on it
+from tools import cache
 
 BADGES = ("holds", "under", "corrected", "false", "untestable", "pending")
-COUNTED = ("holds", "holds, under a named assumption", "false as stated; corrected", "false", "not testable here", "pending")
+COUNTED = ("holds", "holds, under a named assumption", "false as stated; corrected", "false",
+           "not testable here", "pending")
 COLUMNS = ("check", "measured", "predicted", "criterion", "outcome")
 
 

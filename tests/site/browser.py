@@ -19,6 +19,7 @@ GATES_JS = Path(__file__).with_name("gates.js")
 READY = """async () => {
     if (window.MathJax?.startup?.promise) await window.MathJax.startup.promise;
     await document.fonts.ready;
+    await Promise.allSettled(document.getAnimations().map((animation) => animation.finished));
 }"""
 
 
@@ -71,7 +72,7 @@ def visit(browser: Browser, url: str, theme: str = "light", widths: tuple[int, .
                   for gate in ("formulas", "images", "headings", "anchors", "badges", "contrast")}
         faults["overflow"] = [fault for width in widths for fault in _overflow(page, width)]
         if parts.scheme == "file":
-            faults["links"] = dead_links(Path(unquote(parts.path)), page.evaluate("[...document.links].map(a => a.href)"))
+            faults["links"] = dead_links(page.evaluate("[...document.links].map(a => a.href)"))
         page.wait_for_load_state("networkidle")
     return faults | {"console": traffic.console, "external": traffic.external, "failed": traffic.failed}
 
@@ -81,9 +82,9 @@ def _overflow(page: Page, width: int) -> list[str]:
     return page.evaluate("gates.overflow()")
 
 
-def dead_links(page: Path, urls: list[str]) -> list[str]:
-    """Return the links of a page to files or anchors that do not exist; addresses elsewhere are not asked."""
-    return [f"{page.name} links to {url}" for url in sorted(set(urls)) if url.startswith("file:") and not _resolves(url)]
+def dead_links(urls: list[str]) -> list[str]:
+    """Return the links to files or anchors that do not exist; addresses elsewhere are not asked."""
+    return [url for url in sorted(set(urls)) if url.startswith("file:") and not _resolves(url)]
 
 
 def _resolves(url: str) -> bool:

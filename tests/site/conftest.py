@@ -30,7 +30,8 @@ def html() -> Path:
 @pytest.fixture(scope="session")
 def pages(html) -> list[str]:
     """Return every page of the site, as a path below its root."""
-    return sorted(p.relative_to(html).as_posix() for p in html.rglob("*.html") if not p.relative_to(html).parts[0][0] == "_")
+    names = (path.relative_to(html).as_posix() for path in html.rglob("*.html"))
+    return sorted(name for name in names if not name.startswith("_"))
 
 
 class _Quiet(SimpleHTTPRequestHandler):

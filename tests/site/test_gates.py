@@ -4,7 +4,7 @@ import pytest
 
 from tests.site.browser import visit
 
-SOUND = '<h1>Title</h1><p>Text with a <a href="#here">link</a> to <span id="here">here</span>, and code: <code>$x$</code>.</p>'
+SOUND = '<h1>Title</h1><p>A <a href="#here">link</a> to <span id="here">here</span>, and code: <code>$x$</code>.</p>'
 PIXEL = "data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA="
 BROKEN = {
     "anchors: twice the same": '<p id="a">1</p><p id="a">2</p>',

@@ -11,7 +11,8 @@ GATES = ("anchors", "badges", "console", "contrast", "external", "failed", "form
 @pytest.fixture(scope="session")
 def faults(browser, html, pages) -> dict[tuple[str, str], dict[str, list[str]]]:
     """Visit every page once a theme; the gates' findings by page and theme."""
-    return {(page, theme): visit(browser, (html / page).as_uri(), theme) for theme in ("light", "dark") for page in pages}
+    return {(page, theme): visit(browser, (html / page).as_uri(), theme)
+            for theme in ("light", "dark") for page in pages}
 
 
 @pytest.fixture(scope="session")
