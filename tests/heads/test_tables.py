@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mhalib.heads import tables
-from mhalib.heads.encoder import MODEL_SHA256, Encoder
+from mhalib.heads.encoder import MODEL_SHA256
 from mhalib.heads.passages import Passage, passages
 
 
@@ -98,11 +98,30 @@ def test_statistics_of_another_model_are_refused(tmp_path, monkeypatch):
         tables.stored_statistics()
 
 
-def test_tiny_model_has_the_same_tables(tiny_folder, monkeypatch, stored):
-    """Any encoder can be measured; its numbers are its own."""
+def two_short_texts():
     texts = ("the cat sat on a mat.", "a dog sat, the cat sat on the dog.")
-    monkeypatch.setattr(tables, "passages", lambda: tuple(Passage("", "", 0, text) for text in texts))
-    found = tables.model_statistics(Encoder(tiny_folder))
+    return tuple(Passage("", "", 0, text) for text in texts)
+
+
+def test_one_bad_query_is_not_averaged_away(tiny, monkeypatch):
+    """Errors are reduced by their largest value, everything else by the mean."""
+    monkeypatch.setattr(tables, "passages", two_short_texts)
+
+    def one_query(trace):
+        n = len(trace.tokens)
+        return np.broadcast_to(np.arange(n) == 8, (2, 3, n)).astype(float)
+
+    monkeypatch.setattr(tables.measure, "output_error", one_query)
+    monkeypatch.setattr(tables.measure, "plain_gaussian_tv", one_query)
+    found = tables.model_statistics(tiny)
+    np.testing.assert_array_equal(found["output_error"], np.ones((2, 3)))
+    np.testing.assert_allclose(found["plain_gaussian_tv"], np.full((2, 3), 2 / 22))
+
+
+def test_tiny_model_has_the_same_tables(tiny, monkeypatch, stored):
+    """Any encoder can be measured; its numbers are its own."""
+    monkeypatch.setattr(tables, "passages", two_short_texts)
+    found = tables.model_statistics(tiny)
     assert set(found) == set(stored)
     assert found["effective_fraction"].shape == (2, 3)
     assert found["tokens"].tolist() == [9, 13]
