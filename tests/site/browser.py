@@ -1,8 +1,6 @@
 """Visits to pages in one headless Chromium: what a page asked for, what it logged, and what the gates say of it."""
 
-import os
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,6 +9,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from playwright.sync_api import Browser, Page, sync_playwright
+
+from tools import chromium
 
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
              "--disable-sync", "--no-first-run"]
@@ -23,16 +23,10 @@ READY = """async () => {
 }"""
 
 
-def chromium() -> str | None:
-    """Return the Chromium to drive: ``$CHROMIUM``, or the first of the usual names on the path."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
-
-
 @contextmanager
 def launched() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=chromium.find(), args=ARGUMENTS)
         yield browser
         browser.close()
 

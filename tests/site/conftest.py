@@ -7,17 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.site import browser as site_browser
+from tests.site.browser import launched
+from tools import chromium
 
 HTML = Path(__file__).parents[2] / "_build" / "html"
 
 
 @pytest.fixture(scope="session")
 def browser():
-    if site_browser.chromium() is None:
+    if chromium.find() is None:
         pytest.skip("no Chromium found: set CHROMIUM or install it to check the site in a browser")
-    with site_browser.launched() as launched:
-        yield launched
+    with launched() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")
