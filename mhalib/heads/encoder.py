@@ -31,13 +31,13 @@ class Trace:
     """
 
     tokens: tuple[str, ...]
-    hidden: Float[np.ndarray, "L+1 n d"]
     query: Float[np.ndarray, "L H n d_k"]
     key: Float[np.ndarray, "L H n d_k"]
     value: Float[np.ndarray, "L H n d_k"]
     attention: Float[np.ndarray, "L H n n"]
     head: Float[np.ndarray, "L H n d_k"]
     output: Float[np.ndarray, "L n d"]
+    hidden: Float[np.ndarray, "L+1 n d"]
 
 
 class Encoder:

@@ -87,7 +87,7 @@ def load_heads(path: str | Path, *, heads: int | None = None) -> Iterator[Layer]
     ValueError: path must be an existing file or folder, got nowhere.safetensors
     """
     file = weights_file(path)
-    heads = validation.at_least("heads", _configured_heads(file) if heads is None else heads, 1)
+    heads = _configured_heads(file) if heads is None else validation.at_least("heads", heads, 1)
     with open_weights(file) as weights:
         layout, blocks = _find_layers(file, weights.keys())
     return (_read_layer(file, layout, block, heads) for block in blocks)
@@ -181,4 +181,4 @@ def _configured_heads(file: Path) -> int:
     config = read_config(file.parent)
     if "num_attention_heads" not in config:
         raise ValueError(f"heads must be given: the config.json beside {file} has no num_attention_heads")
-    return config["num_attention_heads"]
+    return validation.at_least("num_attention_heads", config["num_attention_heads"], 1)

@@ -122,7 +122,8 @@ def write() -> None:
 
 
 def _rounded(table: np.ndarray) -> list:
-    return [_rounded(row) for row in table] if table.ndim else float(f"{table:.9g}")
+    nine_digits = [json.loads(f"{entry:.9g}") for entry in table.flat]
+    return np.array(nine_digits).reshape(table.shape).tolist()
 
 
 if __name__ == "__main__":

@@ -128,7 +128,7 @@ def test_wrong_head_count(tiny_folder, heads, message):
 @pytest.mark.parametrize(("name", "text", "message"), [
     ("config.json", "{", "must hold a JSON object"),
     ("config.json", "[1, 2]", "must hold a JSON object"),
-    ("config.json", '{"num_attention_heads": "three"}', "heads must be an integer"),
+    ("config.json", '{"num_attention_heads": "three"}', "num_attention_heads must be an integer >= 1, got 'three'"),
 ])
 def test_bad_config(tiny_folder, tmp_path, name, text, message):
     folder = shutil.copytree(tiny_folder, tmp_path / "bad")

@@ -131,7 +131,10 @@ def test_writing_stores_what_was_computed(tmp_path, monkeypatch, model_folder, c
     monkeypatch.setattr(tables, "STORED", tmp_path / "new.json")
     monkeypatch.setattr(tables, "model_statistics", lambda encoder: computed)
     tables.write()
-    assert disagreements(tables.stored_statistics(), computed) == set()
+    written = tables.stored_statistics()
+    assert disagreements(written, computed) == set()
+    assert {name: table.dtype for name, table in written.items()} == {
+        name: table.dtype for name, table in computed.items()}
 
 
 def test_writing_needs_the_model(tmp_path, monkeypatch):
