@@ -64,16 +64,16 @@ def visit(browser: Browser, url: str, theme: str = "light", widths: tuple[int, .
         page.evaluate(READY)
         faults = {gate: page.evaluate(f"gates.{gate}()")
                   for gate in ("formulas", "images", "headings", "anchors", "badges", "contrast")}
-        faults["overflow"] = [fault for width in widths for fault in _overflow(page, width)]
+        faults["layout"] = [f"{width} px: {fault}" for width in widths for fault in _layout(page, width)]
         if parts.scheme == "file":
             faults["links"] = dead_links(page.evaluate("[...document.links].map(a => a.href)"))
         page.wait_for_load_state("networkidle")
     return faults | {"console": traffic.console, "external": traffic.external, "failed": traffic.failed}
 
 
-def _overflow(page: Page, width: int) -> list[str]:
+def _layout(page: Page, width: int) -> list[str]:
     page.set_viewport_size({"width": width, "height": 900})
-    return page.evaluate("gates.overflow()")
+    return page.evaluate("gates.layout()")
 
 
 def dead_links(urls: list[str]) -> list[str]:

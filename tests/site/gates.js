@@ -13,8 +13,12 @@ window.gates = (() => {
     return false;
   };
 
-  const overflow = () => {
-    const faults = [];
+  const distorted = () => [...document.images].filter((image) => visible(image) && image.naturalWidth)
+    .filter((image) => Math.abs((image.width * image.naturalHeight) / (image.height * image.naturalWidth) - 1) > 0.05)
+    .map((image) => `${image.src.split("/").pop()} is drawn ${image.width} by ${image.height} px, out of proportion`);
+
+  const layout = () => {
+    const faults = distorted();
     const width = document.documentElement.clientWidth;
     const page = Math.max(document.documentElement.scrollWidth, document.body.scrollWidth);
     if (page > width) faults.push(`the page is ${page} px wide in a window of ${width} px`);
@@ -105,5 +109,5 @@ window.gates = (() => {
     return [...faults].slice(0, 10);
   };
 
-  return { overflow, formulas, images, headings, anchors, badges, contrast };
+  return { layout, formulas, images, headings, anchors, badges, contrast };
 })();

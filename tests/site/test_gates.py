@@ -28,9 +28,10 @@ BROKEN = {
     "images: alt text is a file name": f'<img src="{PIXEL}" alt="figure-1.png">',
     "links: no such file": '<a href="missing.html">away</a>',
     "links: no such anchor": '<a href="#missing">away</a>',
-    "overflow: wide element": '<div style="width: 2000px">wide</div>',
-    "overflow: hidden by the page": "<style>html, body { overflow-x: hidden }</style><p style='width: 1400px'>cut</p>",
-    "overflow: on a phone only": '<table style="min-width: 500px"><tr><td>wide</td></tr></table>',
+    "layout: distorted image": f'<img src="{PIXEL}" alt="A dot." style="width: 100px; height: 20px">',
+    "layout: wide element": '<div style="width: 2000px">wide</div>',
+    "layout: hidden by the page": "<style>html, body { overflow-x: hidden }</style><p style='width: 1400px'>cut</p>",
+    "layout: on a phone only": '<table style="min-width: 500px"><tr><td>wide</td></tr></table>',
 }
 
 
@@ -52,5 +53,5 @@ def test_a_broken_page_is_reported(faults_of, fault):
     assert faults_of(SOUND + BROKEN[fault])[fault.split(":")[0]]
 
 
-def test_what_scrolls_in_its_own_box_is_no_overflow(faults_of):
-    assert faults_of(SOUND + '<div style="overflow-x: auto"><p style="width: 3000px">long</p></div>')["overflow"] == []
+def test_what_scrolls_in_its_own_box_is_no_fault(faults_of):
+    assert faults_of(SOUND + '<div style="overflow-x: auto"><p style="width: 3000px">long</p></div>')["layout"] == []
