@@ -9,6 +9,13 @@ export IPYTHONDIR := $(CURDIR)/.venv/ipython
 export PYTHONNOUSERSITE := 1
 unexport PYTHONPATH
 
+# One thread a kernel: they run side by side, and a sum does not depend on how many cores there are.
+OMP_NUM_THREADS ?= 1
+OPENBLAS_NUM_THREADS ?= $(OMP_NUM_THREADS)
+MKL_NUM_THREADS ?= $(OMP_NUM_THREADS)
+VECLIB_MAXIMUM_THREADS ?= $(OMP_NUM_THREADS)
+export OMP_NUM_THREADS OPENBLAS_NUM_THREADS MKL_NUM_THREADS VECLIB_MAXIMUM_THREADS
+
 .DEFAULT_GOAL := help
 .PHONY: help env model book test serve refs bench clean lint
 
@@ -36,7 +43,7 @@ book: model ## execute every notebook and build the site into _build/html
 	@echo "The book is built: open _build/html/index.html"
 
 test: model ## run everything that must hold
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --ignore=tests/site -n logical --maxprocesses=4 --dist loadfile
+	@$(BIN)/python -m pytest --ignore=tests/site -n logical --maxprocesses=4 --dist loadfile
 	@if CHROMIUM=$$($(BIN)/python -m tools.chromium); \
 	then export CHROMIUM; $(MAKE) book && $(BIN)/python -m pytest tests/site; \
 	else echo "SKIPPED: the checks of the site."; test "$$MHALIB_NO_SKIP" != 1; fi

@@ -64,7 +64,7 @@ def _cached(root: Path, pages: list[Path]) -> dict[Path, NotebookNode | None]:
 
 
 def _run_all(pages: list[Path]) -> Iterator[book.Run]:
-    """Run the pages over the cores, and return each as it ends; joblib shares the threads out among them."""
+    """Run the pages over the cores, and return each as it ends."""
     workers = max(1, min(cpu_count(), len(pages)))
     return Parallel(n_jobs=workers, return_as="generator_unordered")(
         delayed(book.run)(page) for page in pages
