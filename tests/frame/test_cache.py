@@ -7,10 +7,32 @@ import pytest
 from tests.frame import tiny
 from tools import book, cache
 
+SYNTAX = """
+:::{note}
+A note.
+:::
+
+$$
+x = 1
+$$
+
++++
+
+a term
+: its definition
+
+```{code-cell} ipython3
+:tags: [hide-input]
+
+1 + 1
+```
+"""
+
 
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory):
-    root = tiny.make(tmp_path_factory.mktemp("executed") / "book", {"one": tiny.chapter(tiny.PRINT_NUMBER)})
+    chapter = tiny.chapter(tiny.PRINT_NUMBER) + SYNTAX
+    root = tiny.make(tmp_path_factory.mktemp("executed") / "book", {"one": chapter})
     run = tiny.execute(root)
     assert run.returncode == 0, run.stdout
     return root
@@ -74,6 +96,8 @@ def test_an_old_number_survives_on_no_page(root):
     built = tiny.build(root)
     assert built.returncode == 0, built.stdout
     assert "the number is 0.5" in page.read_text()
+    assert "Using cached notebook" in built.stdout  # the builder reads the same cells and runs nothing
+    assert "Executing notebook" not in built.stdout
 
     tiny.set_number(root, "0.7")
     refused = tiny.build(root)

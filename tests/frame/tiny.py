@@ -23,6 +23,7 @@ print("the number is", NUMBER)"""
 CONFIG = f"""title: A tiny book
 only_build_toc_files: true
 execute: {{execute_notebooks: cache, stderr_output: error}}
+parse: {{myst_enable_extensions: [colon_fence, deflist, dollarmath]}}
 sphinx:
   local_extensions: {{verdicts: '{REPOSITORY / "_ext"}'}}
   config: {{nb_execution_raise_on_error: true}}
@@ -93,4 +94,4 @@ def pytest(root: Path, *arguments: str, scale: str = "book", **variables: str) -
 def build(root: Path) -> subprocess.CompletedProcess:
     """Build the pages from what the cache holds."""
     script = "import sys; from jupyter_book.cli.main import main; sys.exit(main())"
-    return python(root, "-c", script, "build", ".", "-W", "-n", "--keep-going")
+    return python(root, "-c", script, "build", ".", "-W", "-n", "--keep-going", "-v")
