@@ -159,7 +159,8 @@ def _stream(q, k, offset, y1, columns: int) -> tuple[torch.Tensor, torch.Tensor]
         shrink = (peak - higher).exp_()
         peak = higher
         scores.sub_(peak).exp_()
-        total.mul_(shrink).baddbmm_(scores, y1[:, part])
+        # One product a block, then one sum: an accumulating product would add a million terms one by one.
+        total.mul_(shrink).add_(torch.bmm(scores, y1[:, part]))
         squares.mul_(shrink.square()).add_(torch.linalg.vector_norm(scores, dim=-1, keepdim=True).square())
     return total[..., :-1] / total[..., -1:], squares / total[..., -1:].square()
 

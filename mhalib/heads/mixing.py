@@ -57,13 +57,18 @@ def mixing_cosines(layer: Layer) -> Float[np.ndarray, "H H"]:
     return products / np.outer(norms, norms)
 
 
-def scalar_weight_residual(layer: Layer) -> float:
+def scalar_weight_residual(products: Float[np.ndarray, "H H"]) -> float:
     """Return the relative error of the best approximation A_h ≈ α_h A by scalars α_h and one common matrix A.
 
-    0 when the layer is a scalar-weighted ensemble, √(1 - 1/H) when the A_h are orthogonal and equally large.
-    The best A is the leading singular vector of the stacked vec(A_h) (Eckart–Young).
+    `products` are those of `mixing_products`. 0 for a scalar-weighted ensemble, √(1 - 1/H) when the A_h are
+    orthogonal and equally large. The best A is the leading singular vector of the stacked vec(A_h) (Eckart–Young).
+    Raises ``ValueError`` for a matrix that is not square or not finite.
+
+    >>> scalar_weight_residual(np.outer([1.0, 2.0], [1.0, 2.0]))
+    0.0
     """
-    eigenvalues = np.linalg.eigvalsh(mixing_products(layer))
+    products = validation.array("products", products, "H H", H=len(products))
+    eigenvalues = np.linalg.eigvalsh(products)
     return float(np.sqrt(eigenvalues[:-1].clip(min=0).sum() / eigenvalues.sum()))
 
 
@@ -93,8 +98,8 @@ def simulated_noise(
     """
     attention = _layer_attention(layer, attention)
     noise = validation.array("noise", noise, "draws n d", n=attention.shape[-1], d=layer.value.shape[1])
-    values = noise[:, None] @ layer.value
-    change = (attention @ values) @ layer.output.swapaxes(1, 2)
+    averaged = attention @ noise[:, None]
+    change = averaged @ layer.value @ layer.output.swapaxes(1, 2)
     own = (change**2).sum((1, 3))
     return NoiseVariance(own=own, cross=(change.sum(1) ** 2).sum(-1) - own)
 

@@ -46,17 +46,17 @@ def test_products_from_factors_equal_those_of_the_matrices(layer):
 def test_scalar_weights_are_recognised(layer, scalar_layer):
     """Proportional matrices have |cos| = 1 and no residual; random ones have neither."""
     np.testing.assert_allclose(np.abs(mixing.mixing_cosines(scalar_layer)), 1)
-    assert mixing.scalar_weight_residual(scalar_layer) < 1e-7
+    assert mixing.scalar_weight_residual(mixing.mixing_products(scalar_layer)) < 1e-7
     off_diagonal = mixing.mixing_cosines(layer)[np.triu_indices(3, 1)]
     assert np.abs(off_diagonal).max() < 0.5
-    assert mixing.scalar_weight_residual(layer) > 0.5
+    assert mixing.scalar_weight_residual(mixing.mixing_products(layer)) > 0.5
 
 
 def test_residual_is_that_of_the_best_common_matrix(layer):
     """Against the singular values of the stacked vec(A_h)."""
     singular = np.linalg.svd(mixing.mixing_matrices(layer).reshape(3, -1), compute_uv=False)
     expected = np.sqrt((singular[1:] ** 2).sum() / (singular**2).sum())
-    np.testing.assert_allclose(mixing.scalar_weight_residual(layer), expected)
+    np.testing.assert_allclose(mixing.scalar_weight_residual(mixing.mixing_products(layer)), expected)
 
 
 def test_noise_variance_from_its_definition(layer, attention):

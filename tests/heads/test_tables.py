@@ -47,7 +47,8 @@ def test_identities_hold_on_every_real_head(stored, computed):
 def test_shapes_and_ranges(stored):
     for name, table in stored.items():
         expected = {"tokens": (8,), "mixing_cosines": (6, 12, 12), "scalar_weight_residual": (6,),
-                    "combination_error": (6,), "noise_own": (6,), "noise_cross": (6,)}.get(name, (6, 12))
+                    "combination_error": (6,), "noise_own": (6,), "noise_cross": (6,), "noise_ratio": (6,),
+                    "noise_ratio_stderr": (6,), "noise_ratio_own": (6,), "noise_draws": (1,)}.get(name, (6, 12))
         assert table.shape == expected, name
         assert np.isfinite(table).all(), name
     for name in ("plain_gaussian_tv", "published_bandwidth_tv", "published_bandwidth_tv_unit_length"):
