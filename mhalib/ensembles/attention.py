@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import torch
 from jaxtyping import Float
 
@@ -48,7 +47,7 @@ def nadaraya_watson(
     centred first, which keeps float32 accurate. Source: arXiv 2605.20271 (kernel form of a head); Theorem
     `thm-nw-identity` and Section `sec-streaming` of the book.
 
-    >>> m, v = nadaraya_watson(np.zeros((1, 1)), np.array([[1.0], [-1.0]]), np.array([0.0, 2.0]), bandwidth=1.0)
+    >>> m, v = nadaraya_watson([[0.0]], [[1.0], [-1.0]], [0.0, 2.0], bandwidth=1.0)
     >>> m.tolist(), v.round(12).tolist()
     ([1.0], [0.5])
     """
@@ -83,7 +82,7 @@ def attention_head(
     Shapes and errors as in `nadaraya_watson`; `scale` > 0 multiplies the scores (1/√d_k in a standard head).
     Cost: O(mn) memory, so it serves as a reference at moderate size. Source: Vaswani et al. (2017), equation 1.
 
-    >>> attention_head(np.zeros((1, 2)), np.eye(2), np.array([0.0, 2.0]), scale=1.0)[0].tolist()
+    >>> attention_head([[0.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]], [0.0, 2.0], scale=1.0)[0].tolist()
     [1.0]
     """
     query, key, value, scalar = _checked(query, key, value)
@@ -106,7 +105,7 @@ def kernel_weights(
     `log_prior` holds the logarithm of a positive weight for every key (default: all equal). Shapes and errors as
     in `nadaraya_watson`. Cost: O(mn) memory. Source: Nadaraya (1964), Watson (1964).
 
-    >>> kernel_weights(np.zeros((1, 1)), np.array([[0.0], [5.0]]), kernel="gaussian", bandwidth=1.0).round(6).tolist()
+    >>> kernel_weights([[0.0]], [[0.0], [5.0]], kernel="gaussian", bandwidth=1.0).round(6).tolist()
     [[0.999996, 4e-06]]
     """
     query, key, _, _ = _checked(query, key, None)
@@ -126,7 +125,7 @@ def norm_prior(key: Float[Array, "... n d"], *, bandwidth: float) -> Float[Array
     Raises ``ValueError`` for empty or non-finite keys, or bandwidth ≤ 0. Cost: O(nd). Source: Theorem
     `thm-nw-identity` of the book.
 
-    >>> norm_prior(np.array([[3.0, 4.0]]), bandwidth=1.0).tolist()
+    >>> norm_prior([[3.0, 4.0]], bandwidth=1.0).tolist()
     [12.5]
     """
     key = validation.array("key", key, "... n d")
@@ -138,7 +137,7 @@ def total_variation(first: Float[Array, "... n"], second: Float[Array, "... n"])
 
     Raises ``ValueError`` for different shapes or rows that do not sum to one. Cost: O(n) a row.
 
-    >>> float(total_variation(np.array([1.0, 0.0]), np.array([0.0, 1.0])))
+    >>> float(total_variation([1.0, 0.0], [0.0, 1.0]))
     1.0
     """
     first = validation.sums_to_one("first", validation.array("first", first, "... n"))
@@ -176,7 +175,8 @@ def _checked(query, key, value) -> tuple[torch.Tensor, torch.Tensor, torch.Tenso
     key = tensor(key).to(own)
     if value is None:
         return own, key, None, False
-    scalar = np.ndim(value) == key.ndim - 1
+    value = validation.array("value", value, "...")
+    scalar = value.ndim == key.ndim - 1
     value = validation.array("value", value, "... n" if scalar else "... n c", n=key.shape[-2])
     value = tensor(value).to(own)
     value = value.unsqueeze(-1) if scalar else value

@@ -10,21 +10,6 @@ from scipy import special
 from mhalib import validation
 
 
-def noise_variance(h: float, head_dim: int) -> float:
-    r"""n V/σ² of a Gaussian-kernel head, averaged over queries from N(0, I): $\kappa(h)^p$.
-
-    $\kappa(h) = (1+h^2)^{3/2}/(h^2\sqrt{3+h^2})$. Keys are N(0, I) in the p = `head_dim` dimensions of the head,
-    `h` is the bandwidth. Raises ``ValueError`` for h ≤ 0 or p < 1. Leading order in 1/n: it needs κ^p/n ≲ 0.3.
-    Source: equation `eq-kappa` of the book.
-
-    >>> round(noise_variance(1.0, 2), 12)
-    2.0
-    """
-    squared = validation.positive("h", h) ** 2
-    kappa = (1 + squared) ** 1.5 / (squared * np.sqrt(3 + squared))
-    return float(kappa ** validation.at_least("head_dim", head_dim, 1))
-
-
 def exponential_noise_variance_at(norm2: Float[np.ndarray, "..."], beta: float) -> Float[np.ndarray, "..."]:
     r"""n V(x)/σ² = n/n_eff of an exponential-kernel head with Gaussian keys at a query of squared norm `norm2`.
 
@@ -43,18 +28,17 @@ def exponential_noise_variance_at(norm2: Float[np.ndarray, "..."], beta: float) 
 def sphere_noise_variance(scale: float, head_dim: int) -> float:
     r"""n V/σ² = n/n_eff of a softmax head when queries and keys are uniform on the sphere of radius √p.
 
-    $\varphi(2)/\varphi(1)^2$ with $\varphi(r) = E e^{r s\langle q,k\rangle}
+    $\varphi(2)/\varphi(1)^2$ with $\varphi(r) = E e^{r s\langle q,k\rangle} = {}_0F_1(; p/2; z^2/4)
     = \Gamma(p/2)(2/z)^\nu I_\nu(z)$, z = r s p, ν = p/2 - 1, s the scale of the scores (1/√p in a standard head).
-    Raises ``ValueError`` for scale ≤ 0 or p < 2. Source: equation `eq-neff-sphere` of the book.
+    Raises ``ValueError`` for p < 2, scale ≤ 0, or a scale so large (2sp above about 700) that φ overflows. Source:
+    equation `eq-neff-sphere` of the book.
 
     >>> round(sphere_noise_variance(1 / 8, 64), 5)
     2.58861
     """
-    order = validation.at_least("head_dim", head_dim, 2) / 2 - 1
-    z = validation.positive("scale", scale) * head_dim
-
-    def log_phi(argument: float) -> float:
-        bessel = np.log(special.ive(order, argument)) + argument
-        return special.gammaln(order + 1) + order * np.log(2 / argument) + bessel
-
-    return float(np.exp(log_phi(2 * z) - 2 * log_phi(z)))
+    validation.at_least("head_dim", head_dim, 2)
+    z = np.array([1, 2]) * validation.positive("scale", scale) * head_dim
+    first, second = special.hyp0f1(head_dim / 2, z**2 / 4)
+    if not np.isfinite(second):
+        raise ValueError(f"scale must keep 2 * scale * head_dim below about 700, got {2 * scale * head_dim:.3g}")
+    return float(second / first**2)

@@ -24,7 +24,9 @@ def random_bases(generator: np.random.Generator, *batch: int, dim: int, head_dim
     return np.linalg.qr(generator.standard_normal((*batch, dim, head_dim)))[0]
 
 
-def project(points: Float[np.ndarray, "... n d"], bases: Float[np.ndarray, "... H d p"]) -> Float[np.ndarray, "... H n p"]:
+def project(
+    points: Float[np.ndarray, "... n d"], bases: Float[np.ndarray, "... H d p"],
+) -> Float[np.ndarray, "... H n p"]:
     """Coordinates of every point in every head: queries or keys of H tied heads.
 
     Leading axes broadcast. Raises ``ValueError`` for wrong shapes. Cost: O(H n d p).

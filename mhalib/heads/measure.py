@@ -104,7 +104,8 @@ def effective_fraction(attention: Float[np.ndarray, "... m n"]) -> Float[np.ndar
     >>> effective_fraction(np.array([[0.25, 0.25, 0.25, 0.25], [1.0, 0.0, 0.0, 0.0]]))
     array([1., 4.])
     """
-    return attention.shape[-1] / effective_keys(attention)
+    keys = effective_keys(attention)
+    return np.shape(attention)[-1] / keys
 
 
 def key_norm_variation(trace: Trace) -> Float[np.ndarray, "L H"]:

@@ -67,7 +67,9 @@ def scalar_weight_residual(products: Float[np.ndarray, "H H"]) -> float:
     >>> scalar_weight_residual(np.outer([1.0, 2.0], [1.0, 2.0]))
     0.0
     """
-    products = validation.array("products", products, "H H", H=len(products))
+    products = validation.array("products", products, "H H")
+    if products.shape[0] != products.shape[1]:
+        raise ValueError(f"products must be square, got shape {products.shape}")
     eigenvalues = np.linalg.eigvalsh(products)
     return float(np.sqrt(eigenvalues[:-1].clip(min=0).sum() / eigenvalues.sum()))
 
