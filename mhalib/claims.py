@@ -16,6 +16,7 @@ from mhalib.estimate import FALSE_ALARM, Estimate, z_test
 HOLDS, UNDER, CORRECTED, FALSE, UNTESTABLE = VERDICTS = (
     "holds", "holds, under", "false as stated; corrected", "false", "not testable here")
 BADGES = dict(zip(VERDICTS, ("holds", "under", "corrected", "false", "untestable"), strict=True))
+ROUND_OFF = 1e-12
 PAPERS = ("ens", "spec", "dyn", "real")
 
 
@@ -226,7 +227,8 @@ def _margin(name: str, value, threshold: float, sign: int) -> tuple[float, str, 
 
 
 def _number(value) -> str:
-    return f"{float(value):.4g}"
+    """Four digits; what is smaller than any tolerance of the book is round-off, and differs between machines."""
+    return "round-off" if 0 < abs(float(value)) < ROUND_OFF else f"{float(value):.4g}"
 
 
 def _criterion(check: Check) -> str:
