@@ -1,0 +1,99 @@
+"""The streaming Nadaraya–Watson estimator against fused attention: time side by side, and peak memory.
+
+Run `make bench`. Prints one JSON object a row: sizes, seconds of both (median of interleaved repeats), their ratio
+with its range, and the error of both against the dense formula in float64 on five queries. The last rows give the
+peak memory of one call with a million keys and a thousand queries, each measured in a process of its own.
+"""
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+
+import torch
+
+from mhalib.device import stream
+from mhalib.ensembles.attention import kernel_weights, nadaraya_watson
+
+ROWS = [  # keys, queries, dimension, kernel, floating type
+    (100_000, 200, 4, "gaussian", torch.float64),
+    (100_000, 1000, 4, "exponential", torch.float64),
+    (100_000, 1000, 32, "exponential", torch.float64),
+    (1_000_000, 1000, 4, "gaussian", torch.float64),
+    (100_000, 1000, 4, "gaussian", torch.float32),
+    (100_000, 1000, 32, "exponential", torch.float32),
+]
+BANDWIDTH = {4: 0.5, 32: 2.5}
+REPEATS = 5
+
+
+def fused(query, key, value, kernel, h):
+    """The same estimate by torch's fused attention; Gaussian scores by one augmented coordinate, after centring."""
+    if kernel == "gaussian":
+        centre = key.mean(0)
+        query, key = query - centre, key - centre
+        query = torch.cat([query, torch.ones_like(query[:, :1])], 1)
+        key = torch.cat([key, -0.5 * key.square().sum(1, keepdim=True)], 1)
+    arguments = (x[None, None] for x in (query, key, value))
+    return torch.nn.functional.scaled_dot_product_attention(*arguments, scale=1 / h**2)[0, 0]
+
+
+def seconds(call) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def problem(n, m, dim, dtype=torch.float64):
+    g = stream("benchmarks.streaming", dim)
+    return [torch.tensor(g.standard_normal(shape), dtype=dtype) for shape in ((m, dim), (n, dim), (n, 1))]
+
+
+def row(n, m, dim, kernel, dtype) -> dict:
+    query, key, value = problem(n, m, dim, dtype)
+    h = BANDWIDTH[dim]
+
+    def ours():
+        return nadaraya_watson(query, key, value, kernel=kernel, bandwidth=h)[0]
+
+    def theirs():
+        return fused(query, key, value, kernel, h)
+
+    dense = kernel_weights(query[:5].double(), key.double(), kernel=kernel, bandwidth=h) @ value.double()
+    errors = [float((call()[:5] - dense).abs().max()) for call in (ours, theirs)]
+    times = [(seconds(ours), seconds(theirs)) for _ in range(REPEATS)]
+    ratios = sorted(a / b for a, b in times)
+    return {"keys": n, "queries": m, "dim": dim, "kernel": kernel, "dtype": str(dtype).removeprefix("torch."),
+            "threads": torch.get_num_threads(), "streaming_s": round(statistics.median(a for a, _ in times), 4),
+            "fused_s": round(statistics.median(b for _, b in times), 4), "ratio": round(statistics.median(ratios), 3),
+            "ratio_range": [round(ratios[0], 3), round(ratios[-1], 3)],
+            "streaming_error": errors[0], "fused_error": errors[1]}
+
+
+def peak_megabytes(call: str, n: int, m: int) -> float:
+    """Growth of the peak memory of a fresh process during `call`, in MB; the inputs are made before."""
+    script = f"""
+import resource, sys
+from benchmarks.streaming_attention import *
+query, key, value = problem({n}, {m}, 4)
+nadaraya_watson(query[:2], key[:10], value[:10], bandwidth=0.5)
+unit = 2**20 if sys.platform == "darwin" else 2**10
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+before = peak()
+{call}
+print(peak() - before)
+"""
+    return float(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout)
+
+
+STREAMING = 'nadaraya_watson(query, key, value, kernel="gaussian", bandwidth=0.5)'
+DENSE = "torch.softmax(query @ key.T, -1) @ value"
+
+if __name__ == "__main__":
+    for arguments in ROWS:
+        print(json.dumps(row(*arguments)), flush=True)
+    for n in (250_000, 1_000_000):
+        print(json.dumps({"keys": n, "queries": 1000, "streaming_peak_MB": round(peak_megabytes(STREAMING, n, 1000)),
+                          "dense_weights_MB": n * 1000 * 8 // 2**20}), flush=True)
