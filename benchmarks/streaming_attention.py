@@ -10,6 +10,7 @@ import statistics
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import torch
 
@@ -85,7 +86,9 @@ before = peak()
 {call}
 print(peak() - before)
 """
-    return float(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout)
+    root = Path(__file__).parents[1]
+    result = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=True)
+    return float(result.stdout)
 
 
 STREAMING = 'nadaraya_watson(query, key, value, kernel="gaussian", bandwidth=0.5)'

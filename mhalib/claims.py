@@ -198,13 +198,12 @@ def quote(name: str, text: str) -> None:
 def registry() -> dict[str, dict]:
     """Every claim of the three papers by its id: paper, statement, expected verdict, chapter, anchors.
 
-    Read from ``chapters/claims.yml`` of the checkout, or from the copy inside an installed package.
+    Read from ``chapters/claims.yml``, which the package carries.
 
     >>> registry()["ens-1"]["chapter"]
     'nw_ensembles'
     """
-    here = Path(__file__).parent
-    path = next(p for p in (here / "claims.yml", here.parent / "chapters" / "claims.yml") if p.exists())
+    path = Path(__file__).with_name("claims.yml")
     return {entry["id"]: entry for entry in yaml.safe_load(path.read_text(encoding="utf-8"))}
 
 

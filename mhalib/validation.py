@@ -152,5 +152,5 @@ def _as_real(name: str, value) -> Array:
     return result if result.dtype.kind == "f" else result.astype(np.float64)
 
 
-def _is_finite(value: Array) -> Array:
+def _is_finite(value: Array) -> Array | np.bool_:
     return torch.isfinite(value) if isinstance(value, torch.Tensor) else np.isfinite(value)

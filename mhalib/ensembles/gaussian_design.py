@@ -10,7 +10,9 @@ from scipy import special
 from mhalib import validation
 
 
-def exponential_noise_variance_at(norm2: Float[np.ndarray, "..."], beta: float) -> Float[np.ndarray, "..."]:
+def exponential_noise_variance_at(
+    norm2: float | Float[np.ndarray, "..."], beta: float,
+) -> float | Float[np.ndarray, "..."]:
     r"""n V(x)/σ² = n/n_eff of an exponential-kernel head with Gaussian keys at a query of squared norm `norm2`.
 
     $e^{\beta^2\lVert q\rVert^2}$ with β = 1/h². Raises ``ValueError`` for β ≤ 0 or a negative squared norm.
