@@ -150,6 +150,8 @@ def total_variation(first: Float[Array, "... n"], second: Float[Array, "... n"])
 def _stream(q, k, offset, y1, columns: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Estimate and sum of squared weights for one block of queries, over blocks of keys."""
     peak = q.new_full((*q.shape[:2], 1), -math.inf)
+    # Weights below the least are raised to it: it is far beneath round-off, and denormal numbers are slow.
+    least = 0.9 * math.log(torch.finfo(q.dtype).tiny)
     total, squares = q.new_zeros((*q.shape[:2], y1.shape[-1])), torch.zeros_like(peak)
     for start in range(0, k.shape[1], columns):
         part = slice(start, start + columns)
@@ -157,7 +159,7 @@ def _stream(q, k, offset, y1, columns: int) -> tuple[torch.Tensor, torch.Tensor]
         higher = torch.maximum(peak, scores.amax(-1, keepdim=True))
         shrink = (peak - higher).exp_()
         peak = higher
-        scores.sub_(peak).exp_()
+        scores.sub_(peak).clamp_(min=least).exp_()
         # One product a block, then one sum: an accumulating product would add a million terms one by one.
         total.mul_(shrink).add_(torch.bmm(scores, y1[:, part]))
         squares.mul_(shrink.square()).add_(torch.linalg.vector_norm(scores, dim=-1, keepdim=True).square())
