@@ -65,7 +65,8 @@ def row(n, m, dim, kernel, h, dtype) -> dict:
     times = [(seconds(ours), seconds(theirs)) for _ in range(REPEATS)]
     ratios = sorted(a / b for a, b in times)
     return {"keys": n, "queries": m, "dim": dim, "kernel": kernel, "bandwidth": h,
-            "dtype": str(dtype).removeprefix("torch."), "threads": torch.get_num_threads(), "streaming_s": round(statistics.median(a for a, _ in times), 4),
+            "dtype": str(dtype).removeprefix("torch."), "threads": torch.get_num_threads(),
+            "streaming_s": round(statistics.median(a for a, _ in times), 4),
             "fused_s": round(statistics.median(b for _, b in times), 4), "ratio": round(statistics.median(ratios), 3),
             "ratio_range": [round(ratios[0], 3), round(ratios[-1], 3)],
             "streaming_error": errors[0], "fused_error": errors[1]}
