@@ -6,6 +6,8 @@ peak memory of one call with a million keys and a thousand queries, each measure
 """
 
 import json
+import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -72,19 +74,23 @@ def row(n, m, dim, kernel, h, dtype) -> dict:
             "streaming_error": errors[0], "fused_error": errors[1]}
 
 
+def own_peak() -> float:
+    """Peak memory of this process in MB. Linux keeps it per program; getrusage would include the parent's."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        return int(re.search(r"VmHWM:\s+(\d+)", status.read_text())[1]) / 2**10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
 def peak_megabytes(call: str, n: int, m: int) -> float:
     """Growth of the peak memory of a fresh process during `call`, in MB; the inputs are made before."""
     script = f"""
-import resource, sys
 from benchmarks.streaming_attention import *
 query, key, value = problem({n}, {m}, 4)
 nadaraya_watson(query[:2], key[:10], value[:10], bandwidth=0.5)
-unit = 2**20 if sys.platform == "darwin" else 2**10
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-before = peak()
+before = own_peak()
 {call}
-print(peak() - before)
+print(own_peak() - before)
 """
     root = Path(__file__).parents[1]
     result = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=True)

@@ -86,7 +86,7 @@ def test_the_key_sees_names_contents_and_settings(root, monkeypatch):
     (root / "mhalib" / "__init__.py").rename(root / "mhalib" / "renamed.py")
     keys.append(cache.key(root))
     assert len(set(keys)) == 4
-    (root / "mhalib" / "__pycache__").mkdir()
+    (root / "mhalib" / "__pycache__").mkdir(exist_ok=True)
     (root / "mhalib" / "__pycache__" / "renamed.pyc").write_bytes(b"")
     assert cache.key(root) == keys[-1]
 
