@@ -62,5 +62,6 @@ clean: ## remove what was built; the environment stays
 
 lint: env ## check the style of the code, of the chapters' cells and of the workflows
 	@$(BIN)/ruff check .
-	@$(BIN)/jupytext --quiet --check '$(BIN)/ruff check --quiet --select F,E9 {}' chapters/*.md
+	@for chapter in chapters/*.md; do $(BIN)/jupytext --quiet --to py:percent --output - "$$chapter" \
+	| $(BIN)/ruff check --quiet --select F,E9 --stdin-filename "$$chapter.py" - || exit 1; done
 	@if command -v actionlint > /dev/null; then actionlint; else echo "actionlint is not installed: workflows not checked"; fi
