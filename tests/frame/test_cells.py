@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import jupytext
+import nbformat
 import pytest
 
 CHAPTERS = sorted((Path(__file__).parents[2] / "chapters").glob("*.md"))
@@ -24,6 +25,6 @@ def test_cells_are_short(chapter):
 
 
 def test_long_cells_are_noticed():
-    text = "---\nkernelspec:\n  name: python3\n---\n\n```{code-cell}\n%s\n```\n"
     for code in ("x = 1\n" * 26, f"x = {'1' * 88}"):
-        assert len(too_large(jupytext.reads(text % code.strip(), "md:myst"))) == 1
+        cell = nbformat.v4.new_code_cell(code.strip())
+        assert len(too_large(nbformat.v4.new_notebook(cells=[cell]))) == 1
