@@ -73,8 +73,7 @@ def ztest(label: str, estimate: Estimate, predicted, *, control, false_alarm: fl
     is_estimate = isinstance(control, Estimate)
     broken = z_test(control, predicted, false_alarm=false_alarm) if is_estimate else \
         z_test(estimate, control, false_alarm=false_alarm)
-    worst = np.abs((np.asarray(estimate.mean) - predicted) / estimate.stderr).argmax()
-    mean, stderr, target = (np.broadcast_to(x, np.shape(estimate.mean)).flat[worst]
+    mean, stderr, target = (np.broadcast_to(x, np.shape(estimate.mean)).flat[outcome.worst]
                             for x in (estimate.mean, estimate.stderr, predicted))
     return Check(label, f"{_number(mean)} ± {stderr:.1g}", _number(target), f"|z| ≤ {outcome.threshold:.2f}",
                  outcome.passed, f"z = {broken.z:.1f}", broken.passed, false_alarm,

@@ -104,11 +104,12 @@ def monte_carlo(
 class ZTest:
     """Outcome of `z_test`: the standardised deviation, the verdict, and the errors that the test can make.
 
-    `z` is the largest deviation in absolute value; `false_alarm` the chance that a true prediction fails;
-    `detectable` the smallest deviation that fails with probability at least 1 - false_alarm.
+    `z` is the largest deviation in absolute value and `worst` its entry (flat index); `false_alarm` the chance that
+    a true prediction fails; `detectable` the smallest deviation that fails with probability at least 1 - false_alarm.
     """
 
     z: float
+    worst: int
     threshold: float
     passed: bool
     false_alarm: float
@@ -133,9 +134,10 @@ def z_test(estimate: Estimate, predicted, *, false_alarm: float = FALSE_ALARM) -
         raise ValueError(f"estimate.stderr must be > 0 for a z-test, got {estimate.stderr!r}")
     deviations = (np.asarray(estimate.mean) - target) / estimate.stderr
     threshold = float(stats.t.isf(false_alarm / 2 / deviations.size, estimate.n - 1))
-    worst = float(deviations.flat[np.abs(deviations).argmax()])
+    worst = int(np.abs(deviations).argmax())
+    z = float(deviations.flat[worst])
     detectable = 2 * threshold * float(np.max(estimate.stderr))
-    return ZTest(worst, threshold, abs(worst) <= threshold, false_alarm, detectable)
+    return ZTest(z, worst, threshold, abs(z) <= threshold, false_alarm, detectable)
 
 
 @dataclass(frozen=True)

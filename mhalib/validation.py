@@ -16,7 +16,8 @@ def array(name: str, value, axes: str, **sizes: int) -> Array:
     ----------
     name : the argument's name, for the message.
     value : NumPy array, torch tensor, or nested sequence of numbers; integers become float64.
-    axes : axis names separated by spaces, such as ``"n d"``; a leading ``...`` allows any batch axes.
+    axes : axis names separated by spaces, such as ``"n d"``; a leading ``...`` allows any batch axes, and axes of
+        one name must have one length, so that ``"H H"`` is a square matrix.
     sizes : required lengths of named axes.
 
     Raises ``ValueError`` for a wrong number of axes, a wrong length, an empty axis, complex or non-numeric
@@ -35,9 +36,10 @@ def array(name: str, value, axes: str, **sizes: int) -> Array:
     names = names[1:] if batched else names
     shape = tuple(result.shape)
     expected = f"({', '.join((['...'] if batched else []) + names)})"
-    if len(shape) < len(names) or (len(shape) > len(names) and not batched):
+    named = tuple(zip(names, shape[len(shape) - len(names):], strict=False))
+    own = dict(named)
+    if len(named) < len(names) or (len(shape) > len(names) and not batched) or len(set(named)) > len(own):
         raise ValueError(f"{name} must have shape {expected}, got shape {shape}")
-    own = dict(zip(names, shape[len(shape) - len(names):], strict=True))
     if 0 in shape:
         raise ValueError(f"{name} must not be empty, got shape {shape}")
     for axis, size in sizes.items():
@@ -118,8 +120,6 @@ def covariance(name: str, value) -> np.ndarray:
     (2, 2)
     """
     matrix = np.asarray(array(name, value, "H H"))
-    if matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(f"{name} must be square, got shape {matrix.shape}")
     if not np.allclose(matrix, matrix.T, rtol=1e-10, atol=0):
         raise ValueError(f"{name} must be symmetric, off by {np.abs(matrix - matrix.T).max():.3g}")
     smallest = np.linalg.eigvalsh(matrix)[0]

@@ -43,7 +43,7 @@ def bias_variance_covariance(
     centred = predictions - predictions.mean(0)
     cov = _einsum("rhm,rgm->mhg", centred, centred) / replicates
     combined = _einsum("h,rhm->rm", weights, predictions)
-    return _split((combined.mean(0) - target) ** 2, cov, weights, ((combined - target) ** 2).mean(0))
+    return BVC((combined.mean(0) - target) ** 2, *_own_and_cross(weights, cov), ((combined - target) ** 2).mean(0))
 
 
 def label_noise_covariance(weights: Float[Array, "... H m n"], noise_variance: float) -> Float[Array, "... m H H"]:
@@ -83,7 +83,8 @@ def given_design(
     target = validation.array("target", target, "m", m=queries)
     alpha = validation.array("output_weights", output_weights, "H", H=heads)
     bias2 = (_einsum("h,hmn,n->m", alpha, weights, signal) - target) ** 2
-    return _split(bias2, cov, alpha, bias2 + _einsum("h,g,mhg->m", alpha, alpha, cov))
+    variance, covariance = _own_and_cross(alpha, cov)
+    return BVC(bias2, variance, covariance, bias2 + variance + covariance)
 
 
 @dataclass(frozen=True)
@@ -129,13 +130,12 @@ def over_designs(
     alpha = np.asarray(validation.array("output_weights", output_weights, "H", H=heads))
     smoothed = np.einsum("rhmn,rn->rhm", weights, signal)
     centred = smoothed - smoothed.mean(0)
-    parts = (label_noise_covariance(weights, noise_variance).mean((0, 1)),
-             np.einsum("rhm,rgm->hg", centred, centred) / (designs - 1) / queries)
-    own = [float(alpha**2 @ np.diag(part)) for part in parts]
-    cross = [float(alpha @ part @ alpha) - of_own for part, of_own in zip(parts, own, strict=True)]
+    noise = label_noise_covariance(weights, noise_variance).mean((0, 1))
+    design = np.einsum("rhm,rgm->hg", centred, centred) / (designs - 1) / queries
+    parts = (float(part) for cov in (noise, design) for part in _own_and_cross(alpha, cov))
     combined = np.einsum("h,rhm->rm", alpha, smoothed) - target
     bias2 = float((combined.mean(0) ** 2 - combined.var(0, ddof=1) / designs).mean())
-    return Pieces(bias2, own[0], cross[0], own[1], cross[1])
+    return Pieces(bias2, *parts)
 
 
 def ceiling_variance(variance: float, correlation: float, heads) -> float | Float[np.ndarray, " k"]:
@@ -186,10 +186,10 @@ def ceiling_discrepancy(
     return from_samples(difference) * (1 / variance.mean())
 
 
-def _split(bias2, cov, alpha, mse) -> BVC:
-    """Separate the diagonal from the rest of the weighted covariance matrices (m, H, H)."""
-    variance = _einsum("h,mhh->m", alpha**2, cov)
-    return BVC(bias2, variance, _einsum("h,g,mhg->m", alpha, alpha, cov) - variance, mse)
+def _own_and_cross(alpha, cov) -> tuple:
+    """Parts of α'Cα from the diagonal of the covariance matrices (..., H, H) and from the rest."""
+    own = _einsum("h,...hh->...", alpha**2, cov)
+    return own, _einsum("h,g,...hg->...", alpha, alpha, cov) - own
 
 
 @same_kind

@@ -68,8 +68,6 @@ def scalar_weight_residual(products: Float[np.ndarray, "H H"]) -> float:
     0.0
     """
     products = validation.array("products", products, "H H")
-    if products.shape[0] != products.shape[1]:
-        raise ValueError(f"products must be square, got shape {products.shape}")
     eigenvalues = np.linalg.eigvalsh(products)
     return float(np.sqrt(eigenvalues[:-1].clip(min=0).sum() / eigenvalues.sum()))
 
